@@ -135,9 +135,8 @@ func (q *Queue[T]) cancel(ctx context.Context, due, id string, more ...any) (boo
 	keys := []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving, u.Next}
 	args := append([]any{due, id, strconv.FormatInt(q.client.clock.Now().UnixMilli(), 10)}, more...)
 	reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Cancel(), keys, args...)
-	if err != nil && forbidden(err) {
-		keys = keys[:2] // the keys of unlisting are not for everybody
-		reply, err = q.client.runOwn(ctx, conn.Calls, scripts.Cancel(), keys, args...)
+	if err != nil && forbidden(err) { // the keys of unlisting are not for everybody
+		reply, err = q.client.runOwn(ctx, conn.Calls, scripts.Cancel(), keys[:2], args...)
 	}
 	return replyBool(reply, err)
 }

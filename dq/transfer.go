@@ -69,11 +69,10 @@ func (s *scheduler) transferOne(ctx context.Context, n wire.Names, m *moved) (he
 // transferOwn runs our own transfer script: see scripts.Transfer.
 func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, u unlisting, m *moved) (head any, err error) {
 	keys, limit := []string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination)}, map[bool]int{true: unlistedLimit, false: transferLimit}[u.passing || u.inUse]
-	now := s.now()
-	if m.until = now; u.passing {
+	if m.until = s.now(); u.passing {
 		m.until = min(m.until, u.covered) // members behind it wait for the pass to end
 	}
-	if out := scripts.UnlistingOf(n.Destination); now >= u.short {
+	if out := scripts.UnlistingOf(n.Destination); m.until >= u.short {
 		keys = append(keys, out.State, out.Unlisted[0], out.Unlisted[1], out.Leaving)
 	}
 	reply, err := s.client.runOwn(ctx, conn.Background, scripts.Transfer(), keys, m.until, limit, s.client.release.Layout().String())

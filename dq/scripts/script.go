@@ -118,7 +118,7 @@ func Survey() Script { return named("survey") }
 //	returns [its state; a number]: see ReadUnlisted
 //	cost    O(count), and O(nodes of Q to its place)
 //
-// A call passes count entries of Q: those due from 0 to the horizon go to the set V, the others to the list N, in their order. The last
+// A call passes count entries of Q: entries due from 0 to the horizon go to the set V, the others to the list N, in their order. The last
 // call, which finds the end of Q, renames V to U1 or U2, whichever is free, and N to Q. No client sees anything before that, and after it Q
 // is unchanged except for members due by the horizon: these can no longer be found, polled or removed, and are delivered.
 //

@@ -215,11 +215,11 @@ func (u *unlisting) cancel() {
 	reply := u.bundle.cancel(u.now, m.due, packed.ID[:], later...)
 	require.Equal(u.t, m.listed || m.due > u.now, reply == int64(1), "%v", m)
 	require.Equal(u.t, int64(0), u.bundle.cancel(u.now, m.due, packed.ID[:]), "it is gone")
-	if reply == int64(0) { // it is about to come
-		return
-	}
-	if u.gone(m.value); later != nil {
-		u.members = append(u.members, anew)
+	if reply == int64(1) {
+		u.gone(m.value)
+		if later != nil {
+			u.members = append(u.members, anew)
+		}
 	}
 }
 

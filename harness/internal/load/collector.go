@@ -31,10 +31,10 @@ type phase struct {
 	schedule                     plan.Schedule
 	n                            int64
 	start                        time.Time
-	startNs                      int64 // the same, in Unix ns
-	horizon, read                int64 // Unix ns after which messages are not waited for, 0 if for all, and at which the held ones were read
-	next                         int64 // the first message that was not handed out
-	stopped                      bool
+	startNs                      int64            // the same, in Unix ns
+	horizon, read                int64            // Unix ns after which messages are not waited for, 0 if for all, and at which the held ones were read
+	next                         int64            // the first message that was not handed out
+	stopped, abandoned           bool             // the offers, by an interrupt that cancels those under way
 	recent                       []run.Histograms // of each second of a warm-up with deliveries
 	warm                         bool             // nothing fell any more
 	lastChange                   time.Time        // when a member has begun last
@@ -202,7 +202,9 @@ func (p *phase) offered(m *member, item program.Item, s program.Sample, now int6
 	if p.records != nil {
 		p.records[i].sent, p.records[i].answered, p.records[i].refused = s.A, s.B, s.Kind == program.Refused
 	}
-	p.told[s.Kind]++
+	if s.Kind == program.Offered || !p.abandoned {
+		p.told[s.Kind]++
+	}
 	bits := byte(tried | answered)
 	if s.Kind == program.Offered {
 		bits |= confirmed

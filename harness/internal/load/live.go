@@ -45,9 +45,6 @@ func ProgressWriter(w io.Writer, rewrite bool) func(text string, last bool) {
 		case last || seconds%10 == 0:
 			fmt.Fprintln(w, text)
 		}
-		if last {
-			seconds = 0
-		}
 	}
 }
 

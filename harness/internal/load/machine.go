@@ -44,7 +44,7 @@ func (e *engine) look(ctx context.Context) look {
 	}
 	stat, _ := os.ReadFile("/proc/stat")
 	l.cpus = parseCPUTimes(string(stat))
-	if l.err = errors.New("the server is gone"); e.conn != nil && e.patience.Load() > 0 {
+	if l.err = errors.New("the server does not answer"); e.conn != nil && e.patience.Load() > 0 {
 		l.servers, l.err = e.usages(ctx, askTimeout)
 	}
 	return l

@@ -198,11 +198,11 @@ func (p *phase) offerAll(ctx context.Context) {
 		e.mu.Unlock()
 		switch {
 		case !done && late:
+			p.abandoned = interrupted
 			p.halt(ctx, true)
 			p.awaitAnswers(p.offering) // of agents that are to give up
 		case !done && ctx.Err() != nil && !interrupted:
-			interrupted = true
-			limit = min(limit, time.Since(p.start)+e.Plan.DrainTimeout)
+			interrupted, limit = true, min(limit, time.Since(p.start)+e.Plan.DrainTimeout)
 			p.halt(ctx, false)
 		case isWarm:
 			p.halt(ctx, false)
@@ -214,8 +214,8 @@ func (p *phase) offerAll(ctx context.Context) {
 	}
 }
 
-// drain waits until every confirmed message is delivered, after an interrupt those due within the drain timeout. It gives up after
-// silence for the timeout since the last due instant or the last beginning of a member that takes, and when none is left.
+// drain waits until every confirmed message is delivered, or after an interrupt, all that are due within the drain timeout. It gives up
+// after silence for the timeout since the last due instant or the last beginning of a member that takes, and when no such member is left.
 func (p *phase) drain(ctx context.Context) {
 	e := p.engine
 	var limit, lastDue int64 // of an interrupted run: when to give up, and the last instant before that is worth waiting for
@@ -233,13 +233,12 @@ func (p *phase) drain(ctx context.Context) {
 				}
 			}
 		}
-		expected := p.expects(func(m *member) bool { return m.Takes })
 		quiet := min(wall-max(p.lastDue, p.lastCame), int64(now.Sub(p.lastChange)))
 		switch {
 		case p.outstanding <= 0:
 			// A failed offer may have been accepted, and be delivered later.
 			return p.unsure() == 0 || wall > p.lastDue || limit != 0
-		case !expected && (quiet > int64(e.Plan.DrainTimeout) || !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there })):
+		case !p.expects(func(m *member) bool { return m.Takes }) && (quiet > int64(e.Plan.DrainTimeout) || !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there })):
 			return true
 		}
 		return limit != 0 && (e.patience.Load() == 0 || wall > limit+int64(quietAfter) || wall-max(lastDue, p.lastCame) > int64(quietAfter))

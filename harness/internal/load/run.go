@@ -303,7 +303,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) *run.Document {
 	e.explain(out, p)
 	if out.ServerGone = string(e.gone(ctx)); unread && out.ServerGone == "" && e.conn != nil && e.Break == nil {
 		if _, err := e.usages(ctx, lookEvery); err != nil && !errors.As(err, new(redis.Error)) {
-			out.ServerGone = fmt.Sprintf("the server was gone when the run ended: %v", err)
+			out.ServerGone = fmt.Sprintf("the server did not answer when the run ended: %v", err)
 		}
 	}
 	if out.ServerGone == "" {

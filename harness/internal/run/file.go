@@ -198,9 +198,7 @@ func (r *Document) check() error {
 		return fmt.Errorf("the verdict is passed, though valid is %v and its text %.80q", r.Valid(), r.Verdict.Text)
 	case r.Validity != nil && r.Validity.Valid != (len(r.Validity.Reasons) == 0):
 		return fmt.Errorf("valid is %v, with the reasons %.80q", r.Validity.Valid, r.Validity.Reasons)
-	case r.Started.IsZero():
-		return errors.New("it does not say when it was started")
-	case r.Started.After(time.Now().AddDate(1, 0, 0)):
+	case r.Started.IsZero(), r.Started.After(time.Now().AddDate(1, 0, 0)):
 		return fmt.Errorf("it says that it was started at %s", r.Started.Format(time.RFC3339))
 	case c.Offered > 0 && r.ElapsedSeconds == 0:
 		return fmt.Errorf("%d messages offered in 0 seconds", c.Offered)

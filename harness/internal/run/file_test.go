@@ -100,7 +100,7 @@ func TestUnreadableRunFiles(t *testing.T) {
 		"huge CPU":                         {strings.Replace(good, `"cpu_seconds": 0.5`, `"cpu_seconds": 1e305`, 1), "damaged: expected server statistics from 0 to 10000000000000, got 1e+305"},
 		"none pending":                     {strings.Replace(good, `"pending": 0`, `"pending": 0, "not_due": 7`, 1), "damaged: 0 messages pending, but 7 of them not due"},
 		"lost of none":                     {strings.Replace(good, `"lost": 0`, `"lost": 101`, 1), "damaged: 100 messages offered, but 100 delivered, 101 lost"},
-		"no start":                         {strings.Replace(good, `"started"`, `"begun"`, 1), "damaged: it does not say when it was started"},
+		"no start":                         {strings.Replace(good, `"started"`, `"begun"`, 1), "damaged: it says that it was started at 0001"},
 		"another unit":                     {strings.Replace(good, `"unit": "ns"`, `"unit": "ms"`, 1), `expected unit "ns"`},
 		"another count":                    {strings.Replace(good, `"count": 100`, `"count": 99`, 1), "count says 99"},
 		"a least above the greatest":       {strings.Replace(good, fmt.Sprintf(`"min": %d`, r.Histograms.Lateness.Min()), `"min": 5000000000`, 1), "contradict"},

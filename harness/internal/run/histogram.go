@@ -332,17 +332,13 @@ func (h *Histogram) spectrum() []byte {
 
 // FormatNs writes a time in ns with three significant digits and the unit that suits it: "-312 µs", "1.62 ms", "47.3 s".
 func FormatNs(ns int64) string {
-	units := []struct {
-		size float64
-		name string
-	}{{float64(time.Second), "s"}, {float64(time.Millisecond), "ms"}, {float64(time.Microsecond), "µs"}}
-	for _, u := range units {
-		v, digits := float64(ns)/u.size, 2
+	for i, unit := range []string{"s", "ms", "µs"} {
+		v, digits := float64(ns)/[]float64{1e9, 1e6, 1e3}[i], 2
 		for a := math.Abs(v); a >= 9.995 && digits > 0; a /= 10 {
 			digits--
 		}
 		if math.Abs(v) >= .9995 { // 999.6 µs rounds to 1.00 ms, not to 1000 µs
-			return fmt.Sprintf("%.*f %s", digits, v, u.name)
+			return fmt.Sprintf("%.*f %s", digits, v, unit)
 		}
 	}
 	return strconv.FormatInt(ns, 10) + " ns"

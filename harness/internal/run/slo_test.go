@@ -277,10 +277,14 @@ func TestRateSteps(t *testing.T) {
 		r.Intervals = append(r.Intervals, Interval{Second: float64(k + 1), Offered: second.offered, Delivered: second.offered + 1, PastDueP50: second.p50, PastDueP99: second.p99})
 	}
 	steps := r.RateSteps()
-	require.Equal(t, []RateStep{{100, 100, 2e5, 3e5, 0, 0, 0}, {1000, 750, 7e6, 9e6, 0, 0, .25}, {100, 100, 1e5, 1e6, 0, 0, 5}}, steps)
+	require.Equal(t, []RateStep{{100, 100, 2e5, 3e5, 0, 0, 0, false}, {1000, 750, 7e6, 9e6, 0, 0, .25, false}, {100, 100, 1e5, 1e6, 0, 0, 5, false}}, steps)
 	held, text := r.climbed(5 * time.Millisecond)
 	require.InEpsilon(t, 100, held, 1e-9)
 	require.Equal(t, "Holds past due p99 of 5ms up to 100/s; then at 1000/s: past due p99 9.00 ms, 750/s offered.", text)
+	r.Interrupted, r.Intervals[4].Offered = true, 0
+	_, text = r.climbed(time.Second)
+	require.Equal(t, "Holds past due p99 of 1s up to 100/s.", text, "a step that was cut says nothing")
+	r.Interrupted, r.Intervals[4].Offered = false, 100
 	r.Scenario.Delay = "1200ms" // no second is one step's alone
 	require.Equal(t, steps, r.RateSteps())
 	for _, s := range []plan.Scenario{{Ramp: r.Scenario.Ramp, Delay: "1s..2s"}, {Ramp: "fast for ever", Delay: "1s"}} {

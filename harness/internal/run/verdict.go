@@ -302,15 +302,19 @@ type RateStep struct {
 	Dropped   int64
 	ServerCPU float64
 
-	// behind is which part of the step's offers had not been confirmed at its end, with the offers of earlier steps.
-	behind float64
+	behind float64 // which part of the step's offers had not been confirmed at its end, with the offers of earlier steps
+	cut    bool    // by an interrupt
 }
 
 // climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the next one; held
 // is 0 if it does not hold it at the first.
 func (r *Document) climbed(limit time.Duration) (held float64, text string) {
-	then := ", the highest rate"
-	for _, s := range r.RateSteps() {
+	then := map[bool]string{false: ", the highest rate"}[r.Interrupted]
+	steps := slices.DeleteFunc(r.RateSteps(), func(s RateStep) bool { return s.cut })
+	if r.Interrupted && len(steps) == 0 {
+		return 1, "No step ended."
+	}
+	for _, s := range steps {
 		var broken []string
 		if s.PastDueP99 > int64(limit) {
 			broken = append(broken, "past due p99 "+FormatNs(s.PastDueP99))
@@ -369,6 +373,7 @@ func (r *Document) RateSteps() (steps []RateStep) {
 				s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
 			}
 		}
+		s.cut = r.Interrupted && (end > r.offeredFor()-1 || len(late) == 0)
 		s.Offered, s.ServerCPU, s.behind = s.Offered/max(seconds, .1), s.ServerCPU/max(seconds, .1), missing/max(s.Rate*length.Seconds(), 1)
 		if slices.Sort(late); len(late) > 0 {
 			s.PastDueP50 = late[len(late)/2]

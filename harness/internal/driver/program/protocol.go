@@ -74,13 +74,13 @@ func ReadLines(in io.Reader, each func(line []byte) error) error {
 	for line := []byte(nil); ; {
 		part, err := lines.ReadSlice('\n')
 		line = append(line, part...)
-		switch text := bytes.TrimRight(line, "\r\n"); {
-		case len(text) >= maxLine:
+		switch {
+		case len(line) > maxLine:
 			return errTooLong
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case len(text) > 0:
-			err = cmp.Or(each(text), err)
+		case len(bytes.TrimRight(line, "\r\n")) > 0:
+			err = cmp.Or(each(bytes.TrimRight(line, "\r\n")), err)
 		}
 		if err != nil {
 			return map[bool]error{false: err}[err == io.EOF] //nolint:errorlint // as Read returns it
