@@ -137,7 +137,7 @@ func (l *Link) dispatch(a answer, line []byte) (stray error) {
 		waiting <- a // which has room for the answer
 		delete(l.waiting, a.id)
 	default:
-		stray = fmt.Errorf("driver program %s: expected one answer to each request, got one to %d without a request", l.name, a.id)
+		stray = fmt.Errorf("driver program %s: expected one answer to each request, got an answer or event to %d without a request", l.name, a.id)
 	}
 	if stray != nil && a.id <= l.lastID.Load() { // answered before
 		l.faults, stray = append(l.faults, stray)[:min(len(l.faults)+1, maxFaults)], nil
