@@ -64,7 +64,7 @@ func (d *drawing) delay() string {
 // offer offers a new value, or one that was offered before, with the same delay: dq removes the one of equal values
 // that is due first, which is then also the one offered first.
 func (d *drawing) offer(delay string) {
-	v := fmt.Sprintf("v%02d", len(d.values)+1)
+	v := fmt.Sprintf("vä%02d", len(d.values)+1) // more bytes than characters
 	if d.still && len(d.values) > 0 && d.IntN(4) == 0 {
 		v = d.values[d.IntN(len(d.values))]
 		delay = d.delays[v]

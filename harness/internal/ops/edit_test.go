@@ -600,7 +600,7 @@ func TestMigrateRefusesValuesThatTheReleaseLacks(t *testing.T) {
 	before := b.content()
 	for _, yes := range []bool{false, true} {
 		plan := b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: yes})
-		require.Equal(t, "Redisson 4.7.0 lacks the codec of 1 message: marshalling; add --codec marshalling:kryo5 --release 3.18.1:4.7.0", plan.Refusal)
+		require.Equal(t, "1 message written by marshalling, which Redisson 4.7.0 lacks: stop all clients and rewrite the values: dq-bench migrate QUEUE --codec marshalling:kryo5 --release 3.18.1:4.7.0, and with --yes to do it", plan.Refusal)
 		require.Equal(t, before, b.content())
 	}
 	require.EqualValues(t, 2, b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true, Force: true}).Rewritten["waiting"])

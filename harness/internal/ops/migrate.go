@@ -74,6 +74,7 @@ type Migration struct {
 	Left      int64            `json:"left"`              // refused, and offered meanwhile
 	Partial   string           `json:"partial,omitempty"` // why it ended early; the same command goes on
 	Refusal   string           `json:"refusal,omitempty"` // why nothing is done
+	Note      string           `json:"note,omitempty"`    // on the codecs of the values
 }
 
 // Refused is a value that cannot be rewritten.
@@ -93,7 +94,7 @@ const (
 // again, and others may offer, transfer and remove meanwhile. The Migration has the work that was done, also with an error.
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
 	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
-	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, made: map[string]bool{}, lacked: map[string]int64{}, twins: map[string]bool{}}
+	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, made: map[string]bool{}, optional: map[string]int64{}, twins: map[string]bool{}}
 	w.editor.Progress = o.Progress
 	defer func() {
 		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || w.unsure]
@@ -119,10 +120,10 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 		return m, err // a part of it is no plan
 	}
 	m.Planned = planned
-	for lacked, n := range w.lacked {
-		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("Redisson %s lacks the codec of %s: %s", o.Reads, messages(n), lacked))
-		if flags := recodes(lacked, wrote(lacked), *o.Reads); flags != nil {
-			m.Refusal += "; add " + strings.Join(flags, " ")
+	for codec, n := range w.optional {
+		why, instead := fmt.Sprintf("%s written by %s, which Redisson %s ", messages(n), codec, o.Reads), or(codec, wrote(codec), *o.Reads)
+		if m.Note = why + "uses only if the code names it" + instead; !java.Has(*o.Reads, codec) {
+			m.Note, m.Refusal = "", cmp.Or(m.Refusal, why+"lacks"+strings.Replace(instead, "; or", ":", 1))
 		}
 	}
 	if w.again && !w.old && len(w.done)+len(w.made) == 0 {
@@ -180,7 +181,7 @@ type rewriter struct {
 	twins         map[string]bool  // keys of members that are there in both layouts
 	again, old    bool             // a value could be rewritten again; one is not of As
 	unsure        bool             // the server may have rewritten a batch
-	lacked        map[string]int64 // messages by the codec that Reads lacks
+	optional      map[string]int64 // messages by codecs that Reads does not use by default
 	other         string           // codec of a value that seems to be of neither codec of the migration
 	named         bool             // a value seems to be of one of them
 }
@@ -236,8 +237,7 @@ func (w *rewriter) isMade(i Item) bool {
 	return w.made[noted(i)] || i.Of == "ready" && w.made["="+string(i.value)]
 }
 
-// delivered counts the values of the journal that are not at their id any more. They were delivered, so that as many equal ones are done; it does
-// not matter which.
+// delivered counts the values of the journal that are not at their id any more: they were delivered, and as many equal ones are done.
 func (w *rewriter) delivered(ctx context.Context) error {
 	w.away = map[string]int{}
 	for element := range w.done {
@@ -320,8 +320,8 @@ func (w *rewriter) meet(i Item) {
 		w.other = cmp.Or(w.other, i.Codec)
 		w.refuse(i, "it seems to be written by "+i.Codec)
 	}
-	if w.From == "" && w.Reads != nil && w.repacks(i) && !java.Has(*w.Reads, i.Codec) {
-		w.lacked[i.Codec]++
+	if w.From == "" && w.Reads != nil && w.repacks(i) && slices.Contains(java.Optional(), i.Codec) && i.Codec != java.Default(*w.Reads) {
+		w.optional[i.Codec]++
 	}
 }
 

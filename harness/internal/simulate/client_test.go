@@ -550,7 +550,7 @@ func (w *world) cancel(c *client, e Event) {
 		w.mu.Lock()
 		outdated := e.N == 0 && w.expect[e.Text] == 0 // its ticket may be from before a reschedule
 		w.mu.Unlock()
-		if err == nil && !removed && before != 0 && e.N != 3 && !outdated && w.waiting()[e.Text] == before && !w.hides(before) {
+		if err == nil && !removed && before != 0 && e.N != 3 && !outdated && w.waiting()[e.Text] == before && !c.hides(before) {
 			w.violate("%s waits, and Cancel of %s does not find it", e.Text, c.name)
 		}
 		switch {
@@ -606,8 +606,8 @@ func (w *world) mayTransfer(name string) {
 	}
 }
 
-// hides reports whether a message may be out of the list where a user with few rights does not look.
-func (w *world) hides(due int64) bool { return w.stops && due <= time.Now().UnixMilli() }
+// hides reports whether a message may be out of the list, and about to come by the client's clock.
+func (c *client) hides(due int64) bool { return due <= c.clock.Now().UnixMilli() }
 
 func (w *world) reschedule(c *client, e Event) {
 	ticket, ticketed := w.ticket(e.Text)
@@ -621,7 +621,7 @@ func (w *world) reschedule(c *client, e Event) {
 		moved, err := c.queue.Reschedule(ctx, ticket, e.Span)
 		switch {
 		case errors.Is(err, dq.ErrNotWaiting):
-			if before == ticket.Due().UnixMilli() && w.waiting()[e.Text] == before && !w.hides(before) {
+			if before == ticket.Due().UnixMilli() && w.waiting()[e.Text] == before && !c.hides(before) {
 				w.violate("%s waits, and Reschedule of %s does not find it", e.Text, c.name)
 			}
 			return nil
