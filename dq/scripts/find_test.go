@@ -153,7 +153,7 @@ func (b *bundle) restricted(command string) *bundle {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	l := leases(t)
-	u, n := scripts.UnlistingOf("orders"), l.bundle.names
+	u, n, plain := scripts.UnlistingOf("orders"), l.bundle.names, l.queue("plain")
 	var held, dead scripts.HandedOut
 	var first string
 	given := func() {
@@ -165,6 +165,7 @@ func TestRefusals(t *testing.T) {
 		held, dead = one[0], two[0]
 		first = l.pack(d, "a")
 		l.put(first, now-9, "none", now-8, l.pack(bc, "b"), now)
+		plain.put(plain.pack(d, "c"), now)
 	}
 	given()
 	find, settle, ofDead := []string{n.TimeoutSet}, []string{l.names.Leases, l.names.Bodies, l.names.Counts, l.names.Dead, l.d}, []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}
@@ -187,6 +188,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{scripts.Transfer(), l.transferKeys(), transfer, "zadd rpush llen zcard lrem zrem srem"},
 		{scripts.Transfer(), l.transferKeys()[:4], transfer, "zadd rpush llen zcard lrem zrem"},
+		{scripts.Transfer(), plain.transferKeys()[:4], transfer, "rpush llen lrem zrem"},
 		{scripts.Unlist(), unlist, []any{"a", now, 100, 60_000, 60_000}, "rename sadd rpush persist pexpire unlink hset hmget"},
 		{scripts.Unlist(), unlist, []any{"a", "", 100, 60_000, 60_000}, "rename persist pexpire unlink hset"},
 		{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 0}, "hincrby zadd hset hdel zrem ltrim"},

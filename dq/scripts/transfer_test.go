@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,8 +71,7 @@ func situations() []situation {
 				m := b.pack(d, "again")
 				b.put(m, now, m, now)
 			},
-			own: []wire.Layout{bc}, want: scripts.Transferred{OtherLayout: 1},
-			delivered: []string{"again"}, timed: []string{}, pending: []string{"again"},
+			own: []wire.Layout{d}, delivered: []string{"again"}, timed: []string{}, pending: []string{"again"},
 		},
 		{
 			name: "empty and binary values",
@@ -88,6 +88,18 @@ func situations() []situation {
 			want:      scripts.Transferred{Next: "1700000000000.5", OtherLayout: 1, Stuck: true},
 			delivered: []string{"1", "2"}, timed: []string{"never", "3"},
 		},
+		{
+			name: "a negative score, one layout", given: func(b *bundle) { b.put(b.pack(d, "never"), -1, b.pack(d, "1"), 0, b.pack(d, "2"), now+1) },
+			own: []wire.Layout{d}, want: scripts.Transferred{Next: next(now + 1), Stuck: true}, delivered: []string{"1"}, timed: []string{"never", "2"},
+		},
+		{
+			name: "a length beyond 4 GiB", given: func(b *bundle) {
+				b.put(strings.Replace(b.pack(d, "12"), "\x02\x00\x00\x00\x00", "\x02\x00\x00\x00\x01", 1), now)
+			},
+			own: []wire.Layout{d}, want: scripts.Transferred{Quarantined: 1}, quarantine: map[string]float64{"2": now},
+		},
+		{name: "an id of 7 bytes", given: func(b *bundle) { b.put("\x07"+b.pack(bc, "12")[1:], now) }, own: []wire.Layout{bc},
+			want: scripts.Transferred{Quarantined: 1}, quarantine: map[string]float64{"12": now}},
 		{
 			name: "a fractional score comes next", given: func(b *bundle) { b.put(b.pack(bc, "3"), "1700000000000.5") },
 			want: scripts.Transferred{Next: "1700000000000.5"}, timed: []string{"3"},

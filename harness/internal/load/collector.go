@@ -221,7 +221,7 @@ func (p *phase) becomes(i int64, bits byte, at int64) {
 	if by := p.pends(i) - before; by != 0 {
 		p.second(at).Pending += by
 		if p.awaited(i) {
-			p.outstanding += by
+			p.outstanding, p.lastCame = p.outstanding+by, max(p.lastCame, at)
 		}
 	}
 }
@@ -258,7 +258,6 @@ func (p *phase) taken(item program.Item, s program.Sample, now int64) error {
 	if s.B >= p.startNs+p.closed*int64(time.Second) { // else its second has been put in order
 		second.arrivals = append(second.arrivals, delivery{s.B, s.A, i})
 	}
-	p.lastCame = max(p.lastCame, s.B)
 	if a.length() > int64(run.LateBound) {
 		if p.latest = append(p.latest, a); len(p.latest) >= 2*mostLatest {
 			p.sortLatest()

@@ -241,7 +241,7 @@ func (p *phase) drain(ctx context.Context) {
 		case !p.expects(func(m *member) bool { return m.Takes }) && (quiet > int64(e.Plan.DrainTimeout) || !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there })):
 			return true
 		}
-		return limit != 0 && (e.patience.Load() == 0 || wall > limit+int64(quietAfter) || wall-max(lastDue, p.lastCame) > int64(quietAfter))
+		return limit != 0 && (e.patience.Load() == 0 || wall > min(limit, max(lastDue, p.lastCame))+int64(quietAfter+p.plan.Poll))
 	})
 }
 

@@ -224,6 +224,7 @@ func (e *engine) run(ctx context.Context) (_ *run.Document, err error) {
 	e.warmUp(ctx)
 	start := e.Gather(ctx)
 	if ctx.Err() != nil {
+		e.cleanUp(ctx, run.Counts{}, nil)
 		return nil, cmp.Or(e.gone(ctx), interruption("interrupted in the warm-up: nothing was measured"))
 	}
 	return e.measure(ctx, start), nil

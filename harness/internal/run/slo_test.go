@@ -226,7 +226,10 @@ func TestVerdicts(t *testing.T) {
 		"duplicate":              {func(r *Document) { r.Counts.Duplicate = 1 }, false, 1},
 		"early":                  {func(r *Document) { r.Counts.Early = 1 }, false, 1},
 		"overdue":                {func(r *Document) { r.Counts.Pending, r.Counts.NotDue = 5, 3 }, false, 2},
-		"interrupted":            {func(r *Document) { r.Counts.Pending, r.Interrupted = 1, true }, true, 0},
+		"interrupted in a stall": {func(r *Document) { r.Interrupted, r.Counts.Pending, r.Intervals = true, 2, make([]Interval, 2) }, false, 2},
+		"interrupted": {func(r *Document) {
+			r.Interrupted, r.Counts.Pending, r.Intervals = true, 2, []Interval{{Delivered: 9}, {}}
+		}, true, 0},
 		"interrupted, lost":      {func(r *Document) { r.Counts.Lost, r.Interrupted = 1, true }, false, 1},
 		"interrupted at once":    {func(r *Document) { r.Counts, r.Interrupted = Counts{}, true }, true, 0},
 		"some offers failed":     {func(r *Document) { r.Counts.OfferErrors = 1 }, false, 1},
@@ -281,7 +284,7 @@ func TestRateSteps(t *testing.T) {
 	held, text := r.climbed(5 * time.Millisecond)
 	require.InEpsilon(t, 100, held, 1e-9)
 	require.Equal(t, "Holds past due p99 of 5ms up to 100/s; then at 1000/s: past due p99 9.00 ms, 750/s offered.", text)
-	r.Interrupted, r.Intervals[4].Offered = true, 0
+	r.Interrupted, r.Intervals[4].Offered, r.ElapsedSeconds = true, 0, 6
 	_, text = r.climbed(time.Second)
 	require.Equal(t, "Holds past due p99 of 1s up to 100/s.", text, "a step that was cut says nothing")
 	r.Interrupted, r.Intervals[4].Offered = false, 100
@@ -290,7 +293,7 @@ func TestRateSteps(t *testing.T) {
 	for _, s := range []plan.Scenario{{Ramp: r.Scenario.Ramp, Delay: "1s..2s"}, {Ramp: "fast for ever", Delay: "1s"}} {
 		require.Nil(t, (&Document{Scenario: s, Intervals: r.Intervals}).RateSteps())
 	}
-	r.Scenario.Ramp, r.Intervals = "50/s for 1300ms, 100/s for 1300ms", []Interval{{Second: 1, Offered: 50}, {Second: 2, Offered: 85}, {Second: 2.6, Offered: 60}}
+	r.Scenario.Ramp, r.Intervals = "50/s for 1300ms, 100/s for 1300ms", []Interval{{Second: 1, Offered: 50}, {Second: 2, Offered: 85, Delivered: 1, PastDueP99: 1}, {Second: 2.6, Offered: 60}, {Second: 3, Delivered: 1, PastDueP99: 1}}
 	held, _ = r.climbed(time.Second)
 	require.InEpsilon(t, 100, held, 1e-9, "a step takes its part of a second")
 }

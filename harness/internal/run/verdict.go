@@ -119,9 +119,9 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 	return faults
 }
 
-// overdue is how many messages were due and not delivered, though a run that was not interrupted waited for them.
+// overdue is how many messages were due and not delivered, though the run waited: after an interrupt, if its last seconds have no delivery.
 func (r *Document) overdue() int64 {
-	if r.Interrupted {
+	if n := len(r.Intervals); r.Interrupted && (r.Faults != nil || n < 2 || r.Intervals[n-1].Delivered+r.Intervals[n-2].Delivered > 0) {
 		return 0
 	}
 	return r.Counts.Pending - r.Counts.NotDue - cmp.Or(r.Faults, &Faults{}).Postponed
@@ -316,8 +316,8 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 	}
 	for _, s := range steps {
 		var broken []string
-		if s.PastDueP99 > int64(limit) {
-			broken = append(broken, "past due p99 "+FormatNs(s.PastDueP99))
+		if s.PastDueP99 == 0 || s.PastDueP99 > int64(limit) {
+			broken = append(broken, cmp.Or(map[int64]string{0: "no delivery"}[s.PastDueP99], "past due p99 "+FormatNs(s.PastDueP99)))
 		}
 		if s.behind > mostBehind {
 			broken = append(broken, fmt.Sprintf("%.0f/s offered", s.Offered))
@@ -373,7 +373,7 @@ func (r *Document) RateSteps() (steps []RateStep) {
 				s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
 			}
 		}
-		s.cut = r.Interrupted && (end > r.offeredFor()-1 || len(late) == 0)
+		s.cut = r.Interrupted && (end > r.offeredFor()-1 || end+delay > r.ElapsedSeconds-1)
 		s.Offered, s.ServerCPU, s.behind = s.Offered/max(seconds, .1), s.ServerCPU/max(seconds, .1), missing/max(s.Rate*length.Seconds(), 1)
 		if slices.Sort(late); len(late) > 0 {
 			s.PastDueP50 = late[len(late)/2]

@@ -199,7 +199,7 @@ func TestCancelledCall(t *testing.T) {
 // Close names breaches of the protocol.
 func TestFaultsAreNamed(t *testing.T) {
 	for mode, want := range map[string]string{
-		"answers nobody": "expected one answer to each request, got one to 999",
+		"answers nobody": "expected one answer to each request, got an answer or event to 999",
 		"exits with 3":   "has ended: exit status 3",
 		"stubborn":       "did not end within 100ms of its stdin closing and was killed",
 	} {
