@@ -146,7 +146,7 @@ func Find() Script { return named("find") }
 //	KEYS    T, Q, U1, U2, V, N; or the first two
 //	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms; to offer it anew: the new due time, the own
 //	        layout, the channel of offers, a new id
-//	returns 1, or 0 when it is not in T: it was transferred or removed
+//	returns 1, or 0 when it is not in T, or due and not in Q: it was transferred or removed, or will be
 //	cost    O(log² n) to find it; to take it out of Q, about 36 ns for each entry between it and an
 //	        end: the nearer one if delays are equal, or if it is one of the last 1000; nothing
 //	        if Unlist has taken it out

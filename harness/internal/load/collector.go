@@ -47,7 +47,7 @@ type phase struct {
 	unanswered                   int64      // offers begun by an agent that reports that, without an answer yet
 	told                         [256]int64 // samples by their kind
 	outstanding, closed, pending int64
-	lastDue, lastCame            int64
+	lastDue, lastCame            int64 // of the messages that are waited for
 	offers                       run.Offers
 	order                        order
 	lateByTool, latest           []span            // the latter of the deliveries
@@ -218,21 +218,18 @@ func (p *phase) offered(m *member, item program.Item, s program.Sample, now int6
 func (p *phase) becomes(i int64, bits byte, at int64) {
 	before := p.pends(i)
 	p.state[i] |= bits
-	if by := p.pends(i) - before; by != 0 {
-		p.second(at).Pending += by
-		if p.awaited(i) {
-			p.outstanding, p.lastCame = p.outstanding+by, max(p.lastCame, at)
-		}
+	if p.pends(i) == before {
+		return
+	}
+	by := map[bool]int64{true: -1, false: 1}[before]
+	p.second(at).Pending += by
+	if p.awaited(i) {
+		p.outstanding += by
 	}
 }
 
-// pends is 1 if a message was accepted, and neither delivered nor cancelled; else 0.
-func (p *phase) pends(i int64) int64 {
-	if p.state[i]&(confirmed|delivered|removed) == confirmed {
-		return 1
-	}
-	return 0
-}
+// pends reports whether a message was accepted, and neither delivered nor cancelled.
+func (p *phase) pends(i int64) bool { return p.state[i]&(confirmed|delivered|removed) == confirmed }
 
 func (p *phase) awaited(i int64) bool { return p.horizon == 0 || p.due[i] <= p.horizon }
 
@@ -257,6 +254,9 @@ func (p *phase) taken(item program.Item, s program.Sample, now int64) error {
 	second.h.PastDue.Record(a.length())
 	if s.B >= p.startNs+p.closed*int64(time.Second) { // else its second has been put in order
 		second.arrivals = append(second.arrivals, delivery{s.B, s.A, i})
+	}
+	if p.awaited(i) {
+		p.lastCame = max(p.lastCame, s.B)
 	}
 	if a.length() > int64(run.LateBound) {
 		if p.latest = append(p.latest, a); len(p.latest) >= 2*mostLatest {

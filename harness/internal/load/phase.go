@@ -228,7 +228,7 @@ func (p *phase) drain(ctx context.Context) {
 			limit = wall + int64(e.Plan.DrainTimeout)
 			p.horizon, p.outstanding = min(cmp.Or(p.horizon, limit), limit), 0
 			for i := range p.n {
-				if p.awaited(i) && p.pends(i) > 0 {
+				if p.awaited(i) && p.pends(i) {
 					lastDue, p.outstanding = max(lastDue, p.due[i]), p.outstanding+1
 				}
 			}
