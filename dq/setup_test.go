@@ -3,10 +3,8 @@ package dq_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,7 +51,6 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 // testDeadline bounds every wait for something that must happen.
 const testDeadline = time.Minute
 
-// TestMain has more tests at a time than processors: they wait for servers, pauses and due times.
 // A test that needs another process runs this binary with ledgerAt.
 func TestMain(m *testing.M) {
 	if url := os.Getenv(ledgerAt); url != "" {
@@ -63,15 +60,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	flag.Parse()
-	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
-		_ = parallel.Set(fmt.Sprint(testsPerProcessor * runtime.GOMAXPROCS(0)))
-	}
 	redistest.MainWithoutLeaks(m)
 }
-
-// testsPerProcessor is more than other packages have: most of the tests wait for seconds.
-const testsPerProcessor = 9
 
 // bundle is a real Redis with a client of it under test and one to look with.
 type bundle struct {
@@ -224,7 +214,6 @@ func TestAClockThatNobodyCanJudgeIsFollowed(t *testing.T) {
 		"a clock of one's own":      {nil, "+time"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			clock := &shiftedClock{}
 			b := setup(t, append(c.options, dq.WithClock(clock))...)
 			ctx := deadline(t)

@@ -10,14 +10,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Waiting runs tests that wait rather than compute: eight share a processor, unless -parallel says how many.
+// Waiting runs tests that wait rather than compute: twelve share a processor, unless -parallel says how many.
 type Waiting struct{ *testing.M }
 
 // Run runs the tests and returns the exit code.
 func (w Waiting) Run() int {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		_ = parallel.Value.Set(fmt.Sprint(8 * runtime.GOMAXPROCS(0))) // a number
+		_ = parallel.Value.Set(fmt.Sprint(12 * runtime.GOMAXPROCS(0))) // a number
 	}
 	return w.M.Run()
 }

@@ -171,16 +171,19 @@ func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 		redistest.Redis(t):   func(s *redis.Server, _ func()) { require.NoError(t, s.Close()) },
 		redistest.Process(t): func(s *redis.Server, interrupt func()) { require.NoError(t, s.Nodes()[0].Pause()); interrupt() },
 	} {
-		began, r := time.Now(), meanwhile(t, srv, time.Hour, do)
-		c := r.Counts
-		require.Less(t, time.Since(began), 30*time.Second)
-		require.Zero(t, c.Lost+c.Pending+c.Duplicate)
-		require.Positive(t, c.Unknown)
-		require.Equal(t, c.Offered, c.Delivered+c.Unknown)
-		require.Equal(t, c.Unknown, load.Total(r, func(i run.Interval) int64 { return i.Unknown }))
-		require.Regexp(t, "the server (was gone|did not answer)", r.ServerGone)
-		require.False(t, r.Verdict.Passed)
-		require.Contains(t, r.Verdict.Text, "of unknown fate")
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			began, r := time.Now(), meanwhile(t, srv, time.Hour, do)
+			c := r.Counts
+			require.Less(t, time.Since(began), 30*time.Second)
+			require.Zero(t, c.Lost+c.Pending+c.Duplicate)
+			require.Positive(t, c.Unknown)
+			require.Equal(t, c.Offered, c.Delivered+c.Unknown)
+			require.Equal(t, c.Unknown, load.Total(r, func(i run.Interval) int64 { return i.Unknown }))
+			require.Regexp(t, "the server (was gone|did not answer)", r.ServerGone)
+			require.False(t, r.Verdict.Passed)
+			require.Contains(t, r.Verdict.Text, "of unknown fate")
+		})
 	}
 }
 

@@ -21,14 +21,12 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
-// fakeProgramEnv makes the test binary behave as an external program.
-const fakeProgramEnv = "DQ_TEST_FAKE_DRIVER"
-
+// TestMain behaves as an external program if its argument is a mode and not a flag.
 func TestMain(m *testing.M) {
-	mode := os.Getenv(fakeProgramEnv)
-	if mode == "" {
+	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-") {
 		os.Exit(m.Run())
 	}
+	mode := os.Args[1]
 	fakeProgram(mode, os.Stdin, os.Stdout)
 	switch mode {
 	case "stubborn":
@@ -104,10 +102,9 @@ func fakeProgram(mode string, in io.Reader, out io.Writer) {
 
 func fake(t *testing.T, mode string) (*Link, error) {
 	t.Helper()
-	t.Setenv(fakeProgramEnv, mode)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	return Start(ctx, "fake", []string{os.Args[0]}, nil)
+	return Start(ctx, "fake", []string{os.Args[0], mode}, nil)
 }
 
 func mustFake(t *testing.T, mode string) *Link {
@@ -198,12 +195,14 @@ func TestCancelledCall(t *testing.T) {
 
 // Close names breaches of the protocol.
 func TestFaultsAreNamed(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]string{
 		"answers nobody": "expected one answer to each request, got an answer or event to 999",
 		"exits with 3":   "has ended: exit status 3",
 		"stubborn":       "did not end within 100ms of its stdin closing and was killed",
 	} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			p := mustFake(t, mode)
 			_, err := p.Call(t.Context(), "echo", map[string]int{"value": 1})
 			require.NoError(t, err)
@@ -225,7 +224,7 @@ func TestFaultsAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "crash was not answered")
 	require.ErrorContains(t, err, "exit status 7; its stderr ended with:\nout of memory")
 	require.ErrorAs(t, err, new(*exec.ExitError))
-	p, err = Start(t.Context(), "fake", []string{"sh", "-c", "sleep 20 & exec " + os.Args[0]}, nil)
+	p, err = Start(t.Context(), "fake", []string{"sh", "-c", "sleep 20 & exec " + os.Args[0] + " plain"}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, p.Close(), "has ended: exit status 0, though a process that it had started still held its stdout or stderr")
 }
@@ -244,16 +243,16 @@ func TestProgramThatCannotServe(t *testing.T) {
 	_, err := Start(t.Context(), "fake", []string{"./no-such-program"}, nil)
 	require.ErrorContains(t, err, "no-such-program")
 
-	t.Setenv(fakeProgramEnv, "mute")
 	helloTimeout = 2 * time.Second
 	defer func() { helloTimeout = 30 * time.Second }()
-	_, err = Start(t.Context(), "fake", []string{os.Args[0]}, nil)
+	_, err = Start(t.Context(), "fake", []string{os.Args[0], "mute"}, nil)
 	require.ErrorContains(t, err, "expected an answer to hello within 2s, got no answer")
 	require.ErrorContains(t, err, "not in the mood")
 }
 
 // Writes to a program that does not read fail once its pipe is full.
 func TestProgramThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	p := mustFake(t, "deaf")
 	p.patience = 100 * time.Millisecond
 	_, err := p.Call(t.Context(), "dq.offer", map[string]string{"value": strings.Repeat("x", 1<<20)})

@@ -1,4 +1,4 @@
-package redistest_test
+package lab
 
 import (
 	"context"
