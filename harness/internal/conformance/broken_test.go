@@ -6,10 +6,12 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,6 +29,7 @@ import (
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC") // a JVM lives for seconds here
+	_ = flag.Set("test.parallel", strconv.Itoa(6*runtime.GOMAXPROCS(0)))           // the cases judge how fast an implementation reacts
 	redistest.Main(m)
 }
 

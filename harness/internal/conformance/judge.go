@@ -62,12 +62,13 @@ type Result struct {
 	listed   bool           // it passes, and is listed as one that fails
 }
 
-// lateTries is how often a case runs again that may have failed by chance, on a busy machine.
-const lateTries = 3
+// A case that may have failed by chance, on a busy machine, runs again lateTries times, after a rest and more.
+const lateTries, rest = 3, 200 * time.Millisecond
 
 // Judge runs a case and compares it with everything that is known about it. A nil oracle leaves the trace out, for recording.
 func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Result) {
 	for tries := 0; tries == 0 || tries <= lateTries && result.late(); tries++ {
+		time.Sleep(time.Duration(tries) * rest)
 		result = r.try(ctx, c, oracle)
 	}
 	return result

@@ -186,8 +186,8 @@ func (r *Random) Run(ctx context.Context) (failure string, histories uint64, err
 		if wrong == "" {
 			continue
 		}
-		more := map[bool]int{false: 1, true: lateTries}[r.late] // the machine may have paused
-		for ; more > 0 && wrong != ""; more-- {
+		for more := map[bool]int{false: 1, true: lateTries}[r.late]; more > 0 && wrong != ""; more-- {
+			time.Sleep(rest) // the machine may have paused
 			wrong, err = r.try(ctx, draw(seed, r.Port.hello.Can))
 		}
 		if wrong == "" {
@@ -196,11 +196,11 @@ func (r *Random) Run(ctx context.Context) (failure string, histories uint64, err
 		late := r.late
 		small := shrink(c, 60, func(less *Case) bool {
 			found, err := r.try(ctx, less)
-			if err != nil || found == "" || r.late != late {
-				return false
+			same := err == nil && found != "" && r.late == late
+			if same {
+				wrong = found
 			}
-			wrong = found
-			return true
+			return same
 		})
 		return fmt.Sprintf("seed %d, %d of %d steps: %s\n%s", seed, len(small.Steps), len(c.Steps), wrong, small.yaml()), histories, err
 	}

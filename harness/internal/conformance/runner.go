@@ -293,8 +293,7 @@ func (r *Runner) collect(ctx context.Context) ([]trace.Line, error) {
 func (r *Runner) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopTimeout, fmt.Errorf("timed out after %s", stopTimeout))
 	defer cancel()
-	proxy := r.senders.proxy
-	if proxy.Until(ctx, func() bool { return proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
+	if proxy := r.senders.proxy; proxy.Until(ctx, func() bool { return proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
 		return fmt.Errorf("the program keeps %s after close: %w", text.Plural(int64(proxy.Open()), "connection"), context.Cause(ctx))
 	}
 	return nil
