@@ -208,7 +208,7 @@ func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 	folder := t.TempDir()
 	token := filepath.Join(folder, "token")
 	require.NoError(t, os.WriteFile(token, []byte("secret"), 0o600))
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must(net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(10_000)))) // no client of another test has such a port
 	addr := listener.Addr().String()
 	require.NoError(t, listener.Close())
 	values := map[string]string{
