@@ -73,7 +73,7 @@ func ExampleWithRelease() {
 	fmt.Println(err)
 	// Output:
 	// 3.16.6
-	// there is no Redisson release 3.16.9 with RDelayedQueue; the nearest is 3.16.8 (known: 2.7.0 to 4.7.0)
+	// no Redisson release 3.16.9 is known here; the nearest is 3.16.8 (known: 2.7.0 to 4.7.0)
 }
 
 // All events in a log, in one line.

@@ -92,7 +92,7 @@ func (e *ReleaseError) Error() string {
 	if e.Nearest == (Release{}) {
 		return fmt.Sprintf("%q is not a Redisson release: expected three numbers such as %s", e.Text, Newest())
 	}
-	return fmt.Sprintf("there is no Redisson release %s with RDelayedQueue; the nearest is %s (known: %s to %s)",
+	return fmt.Sprintf("no Redisson release %s is known here; the nearest is %s (known: %s to %s)",
 		e.Text, e.Nearest, releases[0], Newest())
 }
 

@@ -107,7 +107,7 @@ func (c *call) analyzed(reader *analysis.Analysis, err error, listened bool) err
 	case d.Commands+d.Unparsed == 0 && !listened:
 		return errors.New("expected lines as MONITOR prints them; the log is empty")
 	case d.Commands == 0 && d.Unparsed > 0:
-		return fmt.Errorf("expected lines as MONITOR prints them, uncompressed; got %d other lines", d.Unparsed)
+		return fmt.Errorf("expected lines as MONITOR prints them, uncompressed; got %d in another form", d.Unparsed)
 	case len(d.Anomalies) > 0:
 		return failed(true, "%s", d.AnomaliesText())
 	}

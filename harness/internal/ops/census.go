@@ -101,8 +101,8 @@ func (i Item) with(value []byte) Item {
 }
 
 var buckets = []Bucket{
-	{"overdue for more than an hour", 0, -3600e3}, {"overdue for more than a second", 0, -1e3}, {"due now", 0, 1}, {"in a minute", 0, 60e3},
-	{"in an hour", 0, 3600e3}, {"in a day", 0, 24 * 3600e3}, {"in 30 days", 0, 30 * 24 * 3600e3}, {"later", 0, lastMS},
+	{"overdue for more than an hour", 0, -3600e3}, {"overdue for more than a second", 0, -1e3}, {"due now", 0, 1}, {"within a minute", 0, 60e3},
+	{"within an hour", 0, 3600e3}, {"within a day", 0, 24 * 3600e3}, {"within 30 days", 0, 30 * 24 * 3600e3}, {"later", 0, lastMS},
 }
 
 const (

@@ -148,7 +148,7 @@ func (l *Look) findStill(q *Queue) {
 		}
 		q.found("abandoned", state, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: %s", messages(q.Leased), text.Span(late), why), l.next(q, "queue deliver", "--of", "held,retry", "--all"))
 	}
-	switch why := fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds); {
+	switch why := fmt.Sprintf("%s delivered and not taken; the first has not moved for %.0f s", messages(q.Ready), q.StillSeconds); {
 	case q.StillSeconds == 0:
 	case q.alike:
 		q.found("not-taken", Yellow, q.Ready, messages(q.Ready)+" delivered; the first values are equal, so that only a falling number would show that a consumer takes them", l.next(q, "doctor", "--watch"))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -108,8 +109,7 @@ func runCharts(sets []compare.Set) []Chart {
 			return math.NaN()
 		}
 	}
-	charts := []Chart{percentiles(sets, late)}
-	end := longest(sets)
+	charts, end := []Chart{percentiles(sets, late)}, longest(sets)
 	seconds := int(math.Ceil(end - .5))
 	step := max((seconds+mostPoints-1)/mostPoints, 1)
 	for _, c := range []struct {
@@ -291,7 +291,7 @@ func rateChart(steps []run.RateStep) Chart {
 		if high == 0 {
 			low, high = figure(math.NaN()), figure(math.NaN())
 		}
-		c.X, c.Names = append(c.X, figure(i)), append(c.Names, fmt.Sprintf("%.4g/s", s.Rate))
+		c.X, c.Names = append(c.X, figure(i)), append(c.Names, plan.FormatFloat(s.Rate)+"/s")
 		p50.Y, p99.Y = append(p50.Y, low), append(p99.Y, high)
 		if s.Dropped > 0 && len(c.Marks) == 0 {
 			c.Marks = []Mark{{X: float64(i), Label: "offers dropped"}}

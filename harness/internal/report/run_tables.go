@@ -192,7 +192,7 @@ func rates(steps []run.RateStep) Table {
 		if s.PastDueP99 > 0 {
 			p50.Text, p99.Text = run.FormatNs(s.PastDueP50), run.FormatNs(s.PastDueP99)
 		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: fmt.Sprintf("%.4g/s", s.Rate)}, {Text: fmt.Sprintf("%.4g/s", s.Offered)}, count(s.Dropped, true), p50, p99, {Text: fmt.Sprintf("%.0f %%", 100*s.ServerCPU)}}})
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: plan.FormatFloat(s.Rate) + "/s"}, {Text: plan.FormatFloat(s.Offered) + "/s"}, count(s.Dropped, true), p50, p99, {Text: fmt.Sprintf("%.0f %%", 100*s.ServerCPU)}}})
 	}
 	return t
 }

@@ -280,7 +280,7 @@ func TestRateSteps(t *testing.T) {
 		r.Intervals = append(r.Intervals, Interval{Second: float64(k + 1), Offered: second.offered, Delivered: second.offered + 1, PastDueP50: second.p50, PastDueP99: second.p99})
 	}
 	steps := r.RateSteps()
-	require.Equal(t, []RateStep{{100, 100, 2e5, 3e5, 0, 0, 0, false}, {1000, 750, 7e6, 9e6, 0, 0, .25, false}, {100, 100, 1e5, 1e6, 0, 0, 5, false}}, steps)
+	require.Equal(t, []RateStep{{100, 100, 2e5, 3e5, 0, 0, 0, false, false}, {1000, 750, 7e6, 9e6, 0, 0, .25, false, false}, {100, 100, 1e5, 1e6, 0, 0, 5, false, false}}, steps)
 	held, text := r.climbed(5 * time.Millisecond)
 	require.InEpsilon(t, 100, held, 1e-9)
 	require.Equal(t, "Holds past due p99 of 5ms up to 100/s; then at 1000/s: past due p99 9.00 ms, 750/s offered.", text)
@@ -296,4 +296,10 @@ func TestRateSteps(t *testing.T) {
 	r.Scenario.Ramp, r.Intervals = "50/s for 1300ms, 100/s for 1300ms", []Interval{{Second: 1, Offered: 50}, {Second: 2, Offered: 85, Delivered: 1, PastDueP99: 1}, {Second: 2.6, Offered: 60}, {Second: 3, Delivered: 1, PastDueP99: 1}}
 	held, _ = r.climbed(time.Second)
 	require.InEpsilon(t, 100, held, 1e-9, "a step takes its part of a second")
+	r.Scenario.Ramp, r.Scenario.Delay, r.Intervals = "100/s for 1s, 200/s for 1s, 300/s for 1s", "0s", nil
+	for k, p50 := range []int64{40e6, 85e6, 189e6} {
+		r.Intervals = append(r.Intervals, Interval{Second: float64(k + 1), Offered: int64(100 * (k + 1)), Delivered: 1, PastDueP50: p50, PastDueP99: 3e8})
+	}
+	_, text = r.climbed(time.Second)
+	require.Equal(t, "Holds past due p99 of 1s up to 200/s; then at 300/s: past due p50 grew to 189 ms.", text, "it would be missed later")
 }

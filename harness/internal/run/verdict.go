@@ -30,7 +30,7 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 		objective.Expected, objective.Default = i >= len(slos), slo.standard
 		switch {
 		case objective.Expected:
-		case r.Scenario.Climb && (slo.metric == "past_due.p99" || slo.metric == "lateness.p99"):
+		case r.Scenario.Climb && slo.metric == "past_due.p99":
 			limit = time.Duration(objective.Limit)
 			continue
 		case slo.standard && objective.Actual == nil:
@@ -133,10 +133,7 @@ func (r *Document) Wrong() int64 { return r.Counts.Faults() + r.Counts.OfferErro
 // outcome is the sentence on a run without a fault.
 func (r *Document) outcome() string {
 	c := r.Counts
-	text := fmt.Sprintf("%d messages delivered", c.Delivered)
-	if c.Delivered == c.Offered {
-		text = "All " + text
-	}
+	text := map[bool]string{true: "All "}[c.Delivered == c.Offered] + fmt.Sprintf("%d messages delivered", c.Delivered)
 	add := func(n int64, format string) {
 		if n > 0 {
 			text += fmt.Sprintf(format, n)
@@ -304,10 +301,10 @@ type RateStep struct {
 
 	behind float64 // which part of the step's offers had not been confirmed at its end, with the offers of earlier steps
 	cut    bool    // by an interrupt
+	grows  bool    // its median is later than an earlier step's by a twentieth of its length: the queue does not keep up
 }
 
-// climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the next one; held
-// is 0 if it does not hold it at the first.
+// climbed says up to which rate a climb holds a limit on past due p99, and what breaks it at the next one; held is 0 if the first one does.
 func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 	then := map[bool]string{false: ", the highest rate"}[r.Interrupted]
 	steps := slices.DeleteFunc(r.RateSteps(), func(s RateStep) bool { return s.cut })
@@ -316,19 +313,20 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 	}
 	for _, s := range steps {
 		var broken []string
-		if s.PastDueP99 == 0 || s.PastDueP99 > int64(limit) {
-			broken = append(broken, cmp.Or(map[int64]string{0: "no delivery"}[s.PastDueP99], "past due p99 "+FormatNs(s.PastDueP99)))
+		add := func(seen bool, text string) {
+			if seen {
+				broken = append(broken, text)
+			}
 		}
-		if s.behind > mostBehind {
-			broken = append(broken, fmt.Sprintf("%.0f/s offered", s.Offered))
-		}
-		if s.Dropped > 0 {
-			broken = append(broken, fmt.Sprintf("%d offers dropped", s.Dropped))
-		}
+		add(s.PastDueP99 == 0, "no delivery")
+		add(s.PastDueP99 > int64(limit), "past due p99 "+FormatNs(s.PastDueP99))
+		add(s.grows, "past due p50 grew to "+FormatNs(s.PastDueP50))
+		add(s.behind > mostBehind, fmt.Sprintf("%.0f/s offered", s.Offered))
+		add(s.Dropped > 0, fmt.Sprintf("%d offers dropped", s.Dropped))
 		if len(broken) > 0 {
 			at := fmt.Sprintf("at %s/s: %s", plan.FormatFloat(s.Rate), strings.Join(broken, ", "))
 			if then = "; then " + at; held == 0 {
-				return 0, at
+				return 0, fmt.Sprintf("past due p99 of %s does not hold %s", limit, at)
 			}
 			break
 		}
@@ -344,19 +342,17 @@ func (r *Document) RateSteps() (steps []RateStep) {
 	if r.Scenario.Ramp == "" || err != nil {
 		return nil
 	}
-	delay, end, planned := delayed.Seconds(), 0., 0.
+	delay, end, planned, least := delayed.Seconds(), 0., 0., time.Hour
 	for part := range strings.SplitSeq(r.Scenario.Ramp, ", ") {
-		var s RateStep
-		var text string
+		s, text := RateStep{}, ""
 		_, err := fmt.Sscanf(part, "%f/s for %s", &s.Rate, &text)
 		length, malformed := time.ParseDuration(text)
 		if err != nil || malformed != nil {
 			return nil
 		}
 		begin := end
-		end, planned = end+length.Seconds(), planned+s.Rate*length.Seconds()
-		seconds, missing := 0., planned // of the offers up to its end
-		var late []int64
+		end, planned, least = end+length.Seconds(), planned+s.Rate*length.Seconds(), min(least, length/5)
+		seconds, missing, late := 0., planned, []int64{} // of the offers up to its end
 		for _, i := range r.Intervals {
 			middle, starts := math.Ceil(i.Second)-.5, math.Ceil(i.Second)-1
 			until := func(at float64) float64 { return min(max(at-starts, 0), i.Second-starts) } // of it
@@ -377,6 +373,8 @@ func (r *Document) RateSteps() (steps []RateStep) {
 		s.Offered, s.ServerCPU, s.behind = s.Offered/max(seconds, .1), s.ServerCPU/max(seconds, .1), missing/max(s.Rate*length.Seconds(), 1)
 		if slices.Sort(late); len(late) > 0 {
 			s.PastDueP50 = late[len(late)/2]
+			s.grows = time.Duration(s.PastDueP50) > least+length/20
+			least = min(least, time.Duration(s.PastDueP50))
 		}
 		steps = append(steps, s)
 	}

@@ -343,7 +343,7 @@ func (s *Step) bounds() string {
 	}
 	left := s.Queue.due(0, float64(now))
 	whole := len(s.Removed) > 0 && len(s.Removed) < batch && len(s.Pushed) == len(s.Removed)
-	return says(whole && left > 0, "moves %d members and leaves %d that are due", len(s.Removed), left)
+	return says(whole && left > 0, "moves %d of %d due members", len(s.Removed), len(s.Removed)+left)
 }
 
 // leaves reports whether the values of all due members were pushed, and all members stayed. A script that fails at a member of
