@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,8 +91,12 @@ func (c *call) analyzed(reader *analysis.Analysis, err error, listened bool) err
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted after %d commands", d.Commands)
 	}
-	if err != nil && d.Commands == 0 {
-		return err
+	switch {
+	case d.Commands > 0, listened && err == nil && d.Unparsed == 0:
+	case err == nil && d.Unparsed == 0:
+		return errors.New("expected lines as MONITOR prints them; the log is empty")
+	default:
+		return cmp.Or(err, fmt.Errorf("expected lines as MONITOR prints them, uncompressed; got %d in another form", d.Unparsed))
 	}
 	shown := c.shows(d, func(w io.Writer) error {
 		if reader.Where != "" {
@@ -99,19 +104,11 @@ func (c *call) analyzed(reader *analysis.Analysis, err error, listened bool) err
 		}
 		return d.WriteText(w)
 	})
-	switch shown = errors.Join(shown, c.report(d.Page())); {
-	case shown != nil:
-		return shown
-	case err != nil:
-		return err
-	case d.Commands+d.Unparsed == 0 && !listened:
-		return errors.New("expected lines as MONITOR prints them; the log is empty")
-	case d.Commands == 0 && d.Unparsed > 0:
-		return fmt.Errorf("expected lines as MONITOR prints them, uncompressed; got %d in another form", d.Unparsed)
-	case len(d.Anomalies) > 0:
-		return failed(true, "%s", d.AnomaliesText())
+	err = cmp.Or(errors.Join(shown, c.report(d.Page())), err)
+	if err == nil && len(d.Anomalies) > 0 {
+		err = failed(true, "%s", d.AnomaliesText())
 	}
-	return nil
+	return err
 }
 
 func (c *call) listenTo(reader *analysis.Analysis, length time.Duration) error {

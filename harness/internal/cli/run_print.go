@@ -203,7 +203,7 @@ func (c *call) listScenarios() error {
 		row(s.Name, s.About)
 		s.Variants = slices.DeleteFunc(s.Variants, func(v series.Variant) bool { return v.Name == "" })
 		for _, v := range s.Variants {
-			row(map[bool]string{true: " * ", false: "   "}[v.Full]+v.Name, "  "+v.About)
+			row(map[bool]string{true: " * ", false: "   "}[v.Full]+v.Name, v.About)
 		}
 	}
 	return c.shows(scenarioList{"dq-bench/scenarios/v1", all}, report.Page{Tables: []report.Table{t}}.Text)

@@ -361,19 +361,19 @@ func (e *engine) explain(out *run.Document, p *phase) {
 		before := map[bool]string{true: "an agent was gone before, or "}[gone]
 		e.note("%d of the %d planned messages were not offered: %sthe rate of %s was not reached", left, p.n, before, p.schedule.MeanRate())
 	}
+	first := func(failing string) string { return ", the first: " + e.errs[failing] }
 	for _, told := range []struct {
-		n           int64
-		what, first string
+		n         int64
+		one, more string
 	}{
-		{p.failed(), "offers failed", e.errs["offer"]}, {p.unanswered, "offers were never answered", ""},
-		{p.told[program.TakeFail], "takes failed", e.errs["take"]},
-		{p.told[program.TooLate], "removals were too late: the message was due, or on its way", ""},
-		{p.told[program.Unmoved], "removals failed", e.errs["remove"]},
-		{out.Counts.Foreign, "values on the queue were not of this run", ""},
-		{p.told[program.Dropped], "samples were dropped by an agent that could not send them", ""},
+		{p.failed(), "failed offer", first("offer")}, {p.unanswered, "unanswered offer", ""},
+		{p.told[program.TakeFail], "failed take", first("take")},
+		{p.told[program.TooLate], "late removal", ": the message was due, or on its way"},
+		{p.told[program.Unmoved], "failed removal", first("remove")},
+		{out.Counts.Foreign, "foreign value", ": the queue held it before, or others offered it"}, {p.told[program.Dropped], "dropped sample", ": an agent could not send it"},
 	} {
 		if told.n > 0 {
-			e.note("%s", strings.TrimSuffix(fmt.Sprintf("%d %s, the first: %s", told.n, told.what, told.first), ", the first: "))
+			e.note("%s", strings.TrimSuffix(text.Plural(told.n, told.one)+told.more, ", the first: "))
 		}
 	}
 }

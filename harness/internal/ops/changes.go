@@ -194,7 +194,7 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 	}
 	if from.Layout() != to.Layout() {
 		all = append(all,
-			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver everything first. If not all can stop at once, and all use one codec, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
+			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver everything first. If not all can stop at once, and all use one codec, dq-bench guard QUEUE runs beside both until it is interrupted.", c.From, c.To, c.From),
 			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. To roll back, do the same with --to %s%s.", c.To, c.From, back))
 	} else {
 		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))

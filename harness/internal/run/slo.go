@@ -53,7 +53,7 @@ var AllCounts = []Count{
 	{func(c *Counts) *int64 { return &c.NotDue }, "not_due", "of it not due", "Pending messages that were not due at the end of a run that does not wait for all.", Harmless, "", true},
 	{func(c *Counts) *int64 { return &c.Removed }, "removed", "removed", "Messages that were cancelled and not delivered; known at the end of the run.", Harmless, "", true},
 	{func(c *Counts) *int64 { return &c.Revived }, "revived", "revived", "Messages delivered although they had been cancelled.", Wrong, "delivered although cancelled", true},
-	{func(c *Counts) *int64 { return &c.OfferErrors }, "offer_errors", "offer errors", "Offers that failed.", Refused, "offers failed", true},
+	{func(c *Counts) *int64 { return &c.OfferErrors }, "offer_errors", "offer errors", "Offers that failed.", Refused, "with a failed offer", true},
 	{func(c *Counts) *int64 { return &c.Corrupt }, "corrupt", "corrupt", "Deliveries of this run's messages with other bytes.", Wrong, "delivered with other bytes than were offered", true},
 	{func(c *Counts) *int64 { return &c.Foreign }, "foreign", "foreign", "Deliveries that this run did not offer.", Odd, "", true},
 }

@@ -266,8 +266,8 @@ func TestVerdicts(t *testing.T) {
 	r.Counts.OfferErrors, r.Counts.Lost = 3, 2
 	v := r.Judge([]SLO{must(ParseSLO("offer_errors<=3")), must(ParseSLO("none"))}, must(ParseSLO("lost>0")), must(ParseSLO("none")))
 	require.True(t, v.Passed, v.Text)
-	require.Contains(t, v.Text, "; as expected 2 lost; 3 offers failed; ")
-	require.Equal(t, 1, strings.Count(v.Text, "offers failed"), v.Text)
+	require.Contains(t, v.Text, "; as expected 2 lost; 3 with a failed offer; ")
+	require.Equal(t, 1, strings.Count(v.Text, "with a failed offer"), v.Text)
 }
 
 func late(r *Document, offers int64) { r.Offers = &Offers{LateForTool: offers} }
