@@ -170,6 +170,8 @@ func (p *phase) offered(m *member, item program.Item, s program.Sample, now int6
 		return wrong(s, "index", fmt.Sprintf("message %d twice", i), "one answer to each offer")
 	case s.Kind == program.Skipped && p.state[i]&(tried|delivered|removed) != 0:
 		return wrong(s, "index", fmt.Sprintf("%d, which was", i), "a message that was not offered")
+	case s.Kind == program.Skipped && !p.stopped && !m.ended.Load():
+		return wrong(s, "index", i, "an offer, for nothing was halted")
 	case s.Kind == program.Skipped:
 		p.becomes(i, answered, item.At)
 		p.open[m.number]--

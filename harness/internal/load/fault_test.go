@@ -282,33 +282,34 @@ func TestAPhaseCountsAsANaiveCountDoes(t *testing.T) {
 		p := testPlan()
 		p.Rate, p.Duration, p.Queues, p.Producers, p.Seed = plan.Rate(20+rng.IntN(200)), time.Duration(1+rng.IntN(2))*time.Second, 1+rng.IntN(3), 1+rng.IntN(4), seed
 		p.Delay = plan.Between(0, time.Duration(rng.IntN(1000))*time.Millisecond)
-		p.Cancel = plan.Cancel{Share: rng.Float64() / 2}
-		p.Fleet = []plan.Member{{Count: 1 + rng.IntN(3)}}
+		p.Cancel, p.Fleet = plan.Cancel{Share: rng.Float64() / 2}, []plan.Member{{Count: 1 + rng.IntN(3)}}
 		e := newEngine(Options{Plan: p})
 		c := e.newPhase(plan.Measured, time.Unix(1000, 0))
 		end := c.startNs + int64(8*time.Second)
-		all := make([]history, c.n)
+		all, next := make([]history, c.n), make([]int, c.n)
 		var order []int64
 		for i := range c.n {
-			m := e.members[rng.IntN(len(e.members))]
-			c.hand(m)
+			c.hand(e.members[rng.IntN(len(e.members))])
 			all[i] = randomHistory(rng, c.item(i))
 			order = append(order, slices.Repeat([]int64{i}, len(all[i].samples))...)
 		}
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		next := make([]int, c.n)
 		var told []program.Sample
 		for _, i := range order {
-			s := all[i].samples[next[i]]
+			s, m := all[i].samples[next[i]], e.members[c.owner[i]]
 			next[i]++
 			told = append(told, s)
+			skips := s.Kind == program.Skipped
 			for _, out := range []int64{-1 << 63, -8e18, 1<<63 - 1} {
 				a, b := s, s
 				a.A, b.B = out, out
-				refused := s.Kind == program.Skipped || c.add(e.members[c.owner[i]], a) != nil && c.add(e.members[c.owner[i]], b) != nil
-				require.True(t, refused, "seed %d: %+v cannot be with %d", seed, s, out)
+				require.True(t, skips || c.add(m, a) != nil && c.add(m, b) != nil, "seed %d: %+v cannot be with %d", seed, s, out)
 			}
-			require.NoError(t, c.add(e.members[c.owner[i]], s), "seed %d: %+v", seed, s)
+			require.True(t, !skips || c.add(m, s) != nil, "nothing is halted")
+			c.stopped = skips
+			require.NoError(t, c.add(m, s), "seed %d: %+v", seed, s)
+			require.True(t, !skips || c.add(m, program.Sample{Kind: program.Taken, Index: s.Index, A: end, B: end}) != nil, "a take of a skipped one")
+			c.stopped = false
 		}
 		for i, h := range all {
 			if h.kept {

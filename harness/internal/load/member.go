@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -28,7 +29,7 @@ type member struct {
 	link    *program.Link // nil before it is connected
 	handle  string
 	begun   map[int]bool // consumers
-	ended   bool         // its offers and takes
+	ended   atomic.Bool  // its offers and takes
 	sending sync.Mutex   // held while items are on their way
 
 	state  state     // the engine's lock guards this and what follows
@@ -207,10 +208,8 @@ func (m *member) open(ctx context.Context) error {
 	if m.Offers {
 		offerers := len(slices.DeleteFunc(slices.Clone(e.members), func(other *member) bool { return !other.Offers || other.From != m.From }))
 		setup.Senders = (p.Producers + offerers - 1) / offerers
-		setup.MostSenders = growth * setup.Senders
-		if m.Kill { // which may leave an offer of each producer open, and no more
-			setup.MostSenders = setup.Senders
-		}
+		// A killed one may leave an offer of each producer open, and no more.
+		setup.MostSenders = setup.Senders * map[bool]int{false: growth, true: 1}[m.Kill]
 	}
 	sent := time.Now()
 	result, err := m.link.CallEvents(opening, "load.open", setup, m.onEvent)
@@ -331,10 +330,9 @@ func (m *member) handOver() bool {
 
 // end ends offers and takes of the member. A take that is cancelled may lose the value that it meets; one that is unblocked does not.
 func (m *member) end(ctx context.Context) {
-	if m.ended || !m.there() {
+	if m.ended.Swap(true) || !m.there() {
 		return
 	}
-	m.ended = true
 	unblocked := meanwhile(tick, func() bool { return m.engine.conn == nil || m.engine.unblock(ctx, m.clientName()) != nil })
 	_, err := m.call(ctx, m.engine.Silence, "load.end", map[string]any{})
 	unblocked()

@@ -12,6 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 const (
@@ -380,6 +381,6 @@ func (e *engine) warmUp(ctx context.Context) {
 	n, first := p.unsure(), cmp.Or(e.errs["offer"], "without an error")
 	e.mu.Unlock()
 	if n > 0 {
-		e.note("%d offers of the warm-up failed, the first: %s", n, first)
+		e.note("%s of the warm-up failed, the first: %s", text.Plural(n, "offer"), first)
 	}
 }

@@ -367,9 +367,8 @@ func (e *engine) explain(out *run.Document, p *phase) {
 		one, more string
 	}{
 		{p.failed(), "failed offer", first("offer")}, {p.unanswered, "unanswered offer", ""},
-		{p.told[program.TakeFail], "failed take", first("take")},
+		{p.told[program.TakeFail], "failed take", first("take")}, {p.told[program.Unmoved], "failed removal", first("remove")},
 		{p.told[program.TooLate], "late removal", ": the message was due, or on its way"},
-		{p.told[program.Unmoved], "failed removal", first("remove")},
 		{out.Counts.Foreign, "foreign value", ": the queue held it before, or others offered it"}, {p.told[program.Dropped], "dropped sample", ": an agent could not send it"},
 	} {
 		if told.n > 0 {
